@@ -8,6 +8,7 @@ import sqlite3
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
@@ -16,7 +17,9 @@ from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage, Syst
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple, empty_checkpoint
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.graph.state import CompiledStateGraph
@@ -28,6 +31,7 @@ from model_server import Reply, model_server
 from opened import url_of
 from provider_answers import Script, openai_chat
 from sessiontree.adapters.langgraph import SessionTreeSaver, import_checkpoints
+from sessiontree.adapters.langgraph.values import Serializer
 
 STORES = ("memory", "sqlite", "jsonl", "postgres")
 
@@ -86,6 +90,35 @@ def test_messages_come_back_as_they_were(saver: SessionTreeSaver) -> None:
     assert graph.get_state(thread("a")).values["messages"] == said
     kinds = [entry.type for entry in saver.journal.path("a") if entry.message is not None]
     assert kinds == ["system_message", "user_message", "tool_call", "tool_result", "assistant_message"]
+
+
+class Size(StrEnum):
+    SMALL = "small"
+
+
+@pytest.mark.parametrize(
+    "content", [Size.SMALL, (1, 2), float("inf"), {1: "one"}, b"raw", "caf\u00e9", 1.0, -0.0, True]
+)
+def test_values_in_messages_keep_their_kinds(saver: SessionTreeSaver, content: Any) -> None:
+    said = AIMessage("hi", id="0", response_metadata={"value": content})
+    expected = JsonPlusSerializer().loads_typed(JsonPlusSerializer().dumps_typed(said)).response_metadata["value"]
+    graph = chat_graph(saver)
+    graph.update_state(thread("a"), {"messages": [said]})
+    found = graph.get_state(thread("a")).values["messages"][0].response_metadata["value"]
+    assert (type(found), repr(found)) == (type(expected), repr(expected))
+
+
+def test_messages_of_version_0_1_0_are_read_and_not_stored_again(
+    saver: SessionTreeSaver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(Serializer, "dump_item", Serializer.dump)
+        chat_graph(saver).invoke({"messages": [HumanMessage("hello", id="0")]}, thread("a"))
+    later = SessionTreeSaver(saver.journal)
+    chat_graph(later).update_state(thread("a"), {"messages": [HumanMessage("again", id="2")]})
+    assert texts(chat_graph(saver).get_state(thread("a"))) == ["hello", "echo hello", "again"]
+    said = [entry.message.text for entry in saver.journal.path("a") if entry.message is not None]
+    assert said == ["hello", "echo hello", "again"]
 
 
 def test_removed_replaced_and_reordered_items_come_back(saver: SessionTreeSaver) -> None:
@@ -212,15 +245,26 @@ def test_pruning_a_thread_leaves_its_forks_alone(saver: SessionTreeSaver) -> Non
     assert saver.journal.check() == []
 
 
-def test_nothing_is_readable_if_the_serializer_encrypts(tmp_path: Path) -> None:
-    class Rot:
-        def encrypt(self, plaintext: bytes) -> tuple[str, bytes]:
-            return "rot", bytes(byte ^ 0x5A for byte in plaintext)
+class Rot:
+    def encrypt(self, plaintext: bytes) -> tuple[str, bytes]:
+        return "rot", bytes(byte ^ 0x5A for byte in plaintext)
 
-        def decrypt(self, ciphername: str, ciphertext: bytes) -> bytes:
-            return bytes(byte ^ 0x5A for byte in ciphertext)
+    def decrypt(self, ciphername: str, ciphertext: bytes) -> bytes:
+        return self.encrypt(ciphertext)[1]
 
-    with SessionTreeSaver(f"jsonl:///{tmp_path}/store", serde=EncryptedSerializer(Rot())) as saver:
+
+class RotSerializer(JsonPlusSerializer):
+    def dumps_typed(self, obj: Any) -> tuple[str, bytes]:
+        kind, data = super().dumps_typed(obj)
+        return kind, Rot().encrypt(data)[1]
+
+    def loads_typed(self, data: tuple[str, bytes]) -> Any:
+        return super().loads_typed((data[0], Rot().encrypt(data[1])[1]))
+
+
+@pytest.mark.parametrize("serde", [EncryptedSerializer(Rot()), RotSerializer()])
+def test_nothing_is_readable_if_the_serializer_encrypts(tmp_path: Path, serde: SerializerProtocol) -> None:
+    with SessionTreeSaver(f"jsonl:///{tmp_path}/store", serde=serde) as saver:
         graph = chat_graph(saver)
         graph.invoke({"messages": "secret word"}, thread("a"))
         graph.invoke({"messages": "second"}, thread("a"))

@@ -18,9 +18,10 @@ from sessiontree.adapters.langgraph.lists import numbers_in
 from sessiontree.adapters.langgraph.records import (
     ITEM_TYPES,
     CheckpointRecord,
-    NumberedItem,
     Place,
     Raw,
+    ReadItem,
+    ReadValues,
     ValuesRecord,
     WritesRecord,
     record_of,
@@ -92,7 +93,7 @@ class CheckpointReader:
         self._journal = journal
         self._place = place
         self._serializer = serializer
-        self._items: list[NumberedItem] = []
+        self._items: list[ReadItem] = []
         self._ends: dict[str, int] = {}
         """How many of these items are on the path to an entry."""
         self._decoded: dict[int, Any] = {}
@@ -116,14 +117,12 @@ class CheckpointReader:
         """Return what the next checkpoint is compared with."""
         stored = self._serializer.load(record.checkpoint)
         lists = {
-            channel: [self._known_item(self._items[position].raw) for position in positions]
+            channel: [
+                KnownItem(self._serializer.content_of_read(self._items[position].stored)) for position in positions
+            ]
             for channel, positions in self._positions(record).items()
         }
         return KnownCheckpoint(record, stored["channel_versions"], lists)
-
-    def _known_item(self, raw: Raw) -> KnownItem:
-        serializer = self._serializer
-        return KnownItem(serializer.content(None if serializer.is_readable else serializer.load(raw), raw))
 
     def _channel_values(self, record: CheckpointRecord) -> dict[str, Any]:
         values = {channel: self._decode(positions) for channel, positions in self._positions(record).items()}
@@ -165,17 +164,19 @@ class CheckpointReader:
         """Read the items on the path to a checkpoint, of its last ``limit`` entries, and return their number."""
         self._items, self._ends, self._decoded = [], {}, {}
         for stored in self._journal.path_bodies(self._place.journal_thread, record.id, types=ITEM_TYPES, limit=limit):
-            held = values_of(stored)
-            self._items += held.items
+            match values_of(stored):
+                case ReadItem() as item:
+                    self._items.append(item)
+                case ReadValues(values=values, items=items):
+                    self._items += items
+                    self._values[stored.id] = values
             self._ends[stored.id] = len(self._items)
-            if held.values:
-                self._values[stored.id] = held.values
         return len(self._items)
 
     def _decode(self, positions: list[int]) -> list[Any]:
         decoded = self._decoded
         new = [position for position in positions if position not in decoded]
-        decoded.update(zip(new, self._serializer.load_many([self._items[at].raw for at in new]), strict=True))
+        decoded.update(zip(new, self._serializer.load_items([self._items[at].stored for at in new]), strict=True))
         return [decoded[position] for position in positions]
 
     def _pending_writes(self, checkpoint_id: str) -> list[PendingWrite]:

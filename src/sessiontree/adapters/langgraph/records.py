@@ -18,6 +18,7 @@ import msgspec
 from langchain_core.runnables import RunnableConfig
 
 from sessiontree.adapters._records import thread_id_of
+from sessiontree.adapters.langgraph.messages import Fields
 from sessiontree.journal import NewEntry
 from sessiontree.model import Custom, Entry, Event, Record, SessionKey, ThreadFields, convert, json_decoder
 from sessiontree.model.codec import EntryBody
@@ -30,6 +31,9 @@ __all__ = [
     "NumberedItem",
     "Place",
     "Raw",
+    "ReadItem",
+    "ReadValues",
+    "Stored",
     "ValuesRecord",
     "Write",
     "WritesRecord",
@@ -60,12 +64,16 @@ class Raw(msgspec.Struct, frozen=True, array_like=True, gc=False):
     data: bytes
 
 
+Stored = Raw | Fields
+"""An item of a list: the fields of a message, if they are JSON."""
+
+
 class NumberedItem(Record, frozen=True, kw_only=True):
     """An item of a list channel, with its number among all items that the channel has had on this path."""
 
     channel: str
     number: int
-    raw: Raw
+    stored: Stored = msgspec.field(name="raw")
 
 
 class ListRecord(Record, frozen=True, kw_only=True):
@@ -200,11 +208,26 @@ def writes_root(checkpoint_id: str) -> NewEntry:
     return NewEntry(content=Custom(name=WRITES, data=checkpoint_id), id=checkpoint_id, parent=None)
 
 
+class ReadItem(Record, frozen=True, kw_only=True):
+    """A ``NumberedItem`` that was read, not decoded yet: thousands of dicts would keep the garbage collector busy."""
+
+    channel: str
+    number: int
+    stored: msgspec.Raw = msgspec.field(name="raw")
+
+
+class ReadValues(Record, frozen=True, kw_only=True):
+    """A ``ValuesRecord`` that was read."""
+
+    values: dict[str, Raw] = {}
+    items: tuple[ReadItem, ...] = ()
+
+
 class _Origin(Record, frozen=True, kw_only=True):
-    item: NumberedItem | None = msgspec.field(name=ITEM, default=None)
+    item: ReadItem | None = msgspec.field(name=ITEM, default=None)
 
 
-class _Stored(Record, frozen=True, kw_only=True):
+class _Body(Record, frozen=True, kw_only=True):
     """The parts of a stored payload that have values: there is one for each message of a conversation."""
 
     origin: _Origin = _Origin()
@@ -212,25 +235,22 @@ class _Stored(Record, frozen=True, kw_only=True):
     data: msgspec.Raw = msgspec.Raw(b"null")
 
 
-_stored = json_decoder(_Stored)
-_values = json_decoder(ValuesRecord)
-_NOTHING = ValuesRecord()
+_body = json_decoder(_Body)
+_values = json_decoder(ReadValues)
 
 
 def values_in(entry: Entry) -> ValuesRecord:
-    """Return the values that an entry holds, as ``values_of`` does for one that is not decoded."""
+    """Return the values that an entry holds; a message is one item, entries of others hold nothing."""
     item = getattr(entry.payload, "origin", {}).get(ITEM)
     if item is not None:
         return ValuesRecord(items=(convert(item, NumberedItem),))
-    return record_of(entry, ValuesRecord) or _NOTHING
+    return record_of(entry, ValuesRecord) or ValuesRecord()
 
 
-def values_of(stored: EntryBody) -> ValuesRecord:
-    """Return the values that an entry of ITEM_TYPES holds; those of a message are one item, those of others nothing."""
+def values_of(body: EntryBody) -> ReadValues | ReadItem | None:
+    """Return the values that an entry of ITEM_TYPES holds, or the item that a message is; ``None`` for those of others."""
     try:
-        found = _stored.decode(stored.body)
+        found = _body.decode(body.body)
     except (msgspec.MsgspecError, UnicodeDecodeError):
-        return _NOTHING  # not written by the saver, or damaged
-    if found.name == VALUES:
-        return _values.decode(found.data)
-    return _NOTHING if found.origin.item is None else ValuesRecord(items=(found.origin.item,))
+        return None  # not written by the saver, or damaged
+    return _values.decode(found.data) if found.name == VALUES else found.origin.item

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from copy import deepcopy
 from hashlib import blake2b
 from typing import Any
@@ -11,22 +11,26 @@ from langchain_core.messages import BaseMessage
 from langgraph.checkpoint.base import ChannelVersions, Checkpoint
 from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+from msgspec import Raw as JsonText
 from msgspec import Struct, to_builtins
+from msgspec.json import encode
 from msgspec.structs import replace
 
 from sessiontree.adapters._langchain_messages import to_payload
 from sessiontree.adapters.langgraph.lists import plan_list
+from sessiontree.adapters.langgraph.messages import fields_of, message_of
 from sessiontree.adapters.langgraph.records import (
     ITEM,
     CheckpointRecord,
     ListRecord,
     NumberedItem,
     Raw,
+    Stored,
     ValuesRecord,
     data_of,
 )
 from sessiontree.journal import NewEntry
-from sessiontree.model import Payload
+from sessiontree.model import Payload, json_decoder
 
 __all__ = ["KnownCheckpoint", "KnownItem", "PlannedPut", "Serializer", "plan_put"]
 
@@ -74,12 +78,17 @@ class PlannedPut(Struct, frozen=True):
 class Serializer:
     """LangGraph's serializer, for values and for items of lists.
 
-    ``is_readable`` is false if it encrypts: then messages must not be stored in plain text either.
+    ``is_readable`` is false if it may encrypt: then messages must not be stored in plain text either.
     """
 
     def __init__(self, serde: SerializerProtocol) -> None:
         self._serde = serde
-        self.is_readable = isinstance(serde, JsonPlusSerializer)
+        kind = type(serde)
+        self.is_readable = (
+            isinstance(serde, JsonPlusSerializer)
+            and kind.dumps_typed is JsonPlusSerializer.dumps_typed
+            and kind.loads_typed is JsonPlusSerializer.loads_typed
+        )
 
     def dump(self, value: Any) -> Raw:
         """Serialise a value."""
@@ -89,18 +98,40 @@ class Serializer:
         """Return a value."""
         return self._serde.loads_typed((raw.type, raw.data))
 
-    def load_many(self, raws: Sequence[Raw]) -> list[Any]:
-        """Return the values of a list; all at once where the form allows it, which is faster."""
-        if self.is_readable and all(raw.type == "msgpack" for raw in raws):
+    def dump_item(self, value: Any) -> Stored:
+        """Return an item of a list as it is stored."""
+        fields = fields_of(value) if self.is_readable else None
+        return self.dump(value) if fields is None else fields
+
+    def load_items(self, items: Iterable[JsonText]) -> list[Any]:
+        """Return the values of items that were read."""
+        values = [item if isinstance(item, Raw) else message_of(item) for item in map(_stored.decode, items)]
+        loaded = iter(self._load_many([item for item in values if isinstance(item, Raw)]))
+        return [next(loaded) if isinstance(item, Raw) else item for item in values]
+
+    def _load_many(self, raws: Sequence[Raw]) -> list[Any]:
+        """Return values; all at once where the form allows it, which is faster."""
+        if self.is_readable and raws and all(raw.type == "msgpack" for raw in raws):
             head = b"\xdd" + len(raws).to_bytes(4, "big")  # an array of msgpack, then its items
             values: list[Any] = self._serde.loads_typed(("msgpack", head + b"".join([raw.data for raw in raws])))
             return values
         return [self.load(raw) for raw in raws]
 
-    def content(self, value: Any, raw: Raw | None = None) -> bytes:
-        """Return a digest that is equal for equal values, which encrypted ones are not."""
-        kind, data = _PLAIN.dumps_typed(value) if raw is None or not self.is_readable else (raw.type, raw.data)
+    def content(self, value: Any, item: Stored) -> bytes:
+        """Return a digest of an item that is equal for equal values, which encrypted ones are not."""
+        if not self.is_readable:
+            item = Raw(*_PLAIN.dumps_typed(value))
+        kind, data = (item.type, item.data) if isinstance(item, Raw) else ("json", encode(item))
         return blake2b(kind.encode() + b"\0" + data, digest_size=16).digest()
+
+    def content_of_read(self, item: JsonText) -> bytes:
+        """Return the digest of an item that was read. Version 0.1.0 stored messages as LangGraph writes them."""
+        stored = _stored.decode(item)
+        value = self.load(stored) if isinstance(stored, Raw) else None
+        return self.content(value, fields_of(value) or stored)
+
+
+_stored = json_decoder(Stored)
 
 
 def plan_put(
@@ -174,9 +205,9 @@ def _add_list(
         (number for number, (item, new) in enumerate(zip(old, value, strict=False)) if not item.is_same(new)), None
     )
     same = min(len(old), len(value)) if same is None else same
-    raws = [serializer.dump(item) for item in value[same:]]
+    stored = [serializer.dump_item(item) for item in value[same:]]
     contents = [item.content for item in old[:same]]
-    contents += [serializer.content(item, raw) for item, raw in zip(value[same:], raws, strict=True)]
+    contents += [serializer.content(item, one) for item, one in zip(value[same:], stored, strict=True)]
     plan = plan_list([item.content for item in old], () if known is None else known.ranges, count, contents)
     items = old[:same] + [
         KnownItem.of(item, content) for item, content in zip(value[same:], contents[same:], strict=True)
@@ -186,7 +217,7 @@ def _add_list(
             NumberedItem(
                 channel=channel,
                 number=number,
-                raw=raws[position - same] if position >= same else serializer.dump(value[position]),
+                stored=stored[position - same] if position >= same else serializer.dump_item(value[position]),
             ),
             value[position],
         )
