@@ -228,6 +228,39 @@ def test_a_fork_takes_interrupts_along_and_shares_nothing_that_comes_later(saver
         saver.fork("nobody", "c")
 
 
+def test_a_thread_that_the_journal_forked_is_listed_copied_pruned_and_deleted(saver: SessionTreeSaver) -> None:
+    graph = chat_graph(saver)
+    for text in ("one", "two"):
+        graph.invoke({"messages": text}, thread("a"))
+    saver.journal.fork("a", new_id="b")
+    graph.invoke({"messages": "three"}, thread("b"))
+    assert len(list(saver.list(thread("b")))) == 9
+    saver.copy_thread("b", "c")
+    assert texts(graph.get_state(thread("c"))) == texts(graph.get_state(thread("b")))
+    saver.prune(["b"])
+    assert len(list(saver.list(thread("b")))) == 1
+    saver.delete_thread("b")
+    assert graph.get_state(thread("b")).values == {}
+    assert len(texts(graph.get_state(thread("a")))) == 4
+
+
+def test_a_thread_without_checkpoints_is_not_deleted(saver: SessionTreeSaver) -> None:
+    saver.journal.append("notes", st.user("keep"), create=True)
+    saver.delete_thread("notes")
+    assert len(saver.journal.path("notes")) == 1
+
+
+def test_an_empty_thread_id_is_one_as_with_other_savers(saver: SessionTreeSaver) -> None:
+    graph = chat_graph(saver)
+    for name in ("", "a"):
+        graph.invoke({"messages": "one"}, thread(name))
+    assert texts(graph.get_state(thread(""))) == ["one", "echo one"]
+    assert len(list(saver.list(thread("")))) == 3
+    saver.delete_thread("")
+    assert graph.get_state(thread("")).values == {}
+    assert texts(graph.get_state(thread("a"))) == ["one", "echo one"]
+
+
 def test_pruning_a_thread_leaves_its_forks_alone(saver: SessionTreeSaver) -> None:
     graph = chat_graph(saver)
     graph.invoke({"messages": "one"}, thread("a"))

@@ -20,7 +20,17 @@ from langchain_core.runnables import RunnableConfig
 from sessiontree.adapters._records import thread_id_of
 from sessiontree.adapters.langgraph.messages import Fields
 from sessiontree.journal import NewEntry
-from sessiontree.model import Custom, Entry, Event, Record, SessionKey, ThreadFields, convert, json_decoder
+from sessiontree.model import (
+    Custom,
+    Entry,
+    Event,
+    Record,
+    SessionKey,
+    Thread,
+    ThreadFields,
+    convert,
+    json_decoder,
+)
 from sessiontree.model.codec import EntryBody
 
 __all__ = [
@@ -143,10 +153,17 @@ class Place(Record, frozen=True, kw_only=True):
         configurable = config["configurable"]
         return cls(thread_id=str(configurable["thread_id"]), namespace=str(configurable.get("checkpoint_ns", "")))
 
+    @classmethod
+    def of_thread(cls, thread: Thread) -> Place:
+        """The place of a thread of the journal, which has no key of ours if the journal forked it."""
+        if thread.key.agent != AGENT:
+            return cls(thread_id=thread.id, namespace="")
+        return cls(thread_id=thread.key.peer, namespace=thread.key.thread)
+
     @property
     def journal_thread(self) -> str:
         """The id of the thread in the journal: that of LangGraph, except for subgraphs."""
-        if not self.namespace and not self.thread_id.startswith(f"{AGENT}/"):
+        if self.thread_id and not self.namespace and not self.thread_id.startswith(f"{AGENT}/"):
             return self.thread_id
         return thread_id_of(AGENT, self.thread_id, self.namespace)
 

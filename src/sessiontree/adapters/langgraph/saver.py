@@ -272,22 +272,25 @@ class SessionTreeSaver(Adapter, BaseCheckpointSaver[str]):
     def _reader(self, place: Place) -> CheckpointReader:
         return CheckpointReader(self.journal, place, Serializer(self.serde))
 
-    def _threads(self, thread_id: str | None = None) -> Iterator[Thread]:
-        """The threads of the journal that belong to a thread of LangGraph, or to any."""
-        return self.journal.iter_threads(ThreadQuery(agent=AGENT, is_archived=None, peer=thread_id))
+    def _threads(self, thread_id: str) -> Iterator[Thread]:
+        """The threads of the journal that belong to a thread of LangGraph."""
+        yield from self.journal.iter_threads(ThreadQuery(agent=AGENT, is_archived=None, peer=thread_id))
+        place = Place(thread_id=thread_id, namespace="")
+        with suppress(ThreadNotFoundError):
+            thread = self.journal.thread(place.journal_thread)
+            if thread.key.agent != AGENT and any(list_records(self.journal, place, None)):
+                yield thread  # made by a fork of the journal
 
     def _places(self, config: RunnableConfig | None) -> Sequence[Place]:
         """The places that a config of ``list`` stands for."""
         configurable = {} if config is None else config.get("configurable", {})
         if "thread_id" not in configurable:
-            found = self._threads()
+            found = self.journal.iter_threads(ThreadQuery(agent=AGENT, is_archived=None))
         elif "checkpoint_ns" in configurable:
             return [Place.of({"configurable": configurable})]
         else:
             found = self._threads(str(configurable["thread_id"]))
-        return [
-            Place(thread_id=thread.key.peer, namespace=thread.key.thread) for thread in found if not thread.key.channel
-        ]
+        return [Place.of_thread(thread) for thread in found if thread.key.channel != WRITES_CHANNEL]
 
     def _matching(
         self, place: Place, filter: dict[str, Any], before: str | None, config: RunnableConfig | None
