@@ -75,6 +75,25 @@ def test_messages_of_every_kind_come_back_as_they_were(url: str) -> None:
         assert history.journal.costs("a").total.output_tokens == 4
 
 
+def test_halves_of_emoji_and_numbers_that_json_lacks_come_back(url: str) -> None:
+    said: list[BaseMessage] = [
+        HumanMessage("cut \ud83d"),
+        AIMessage("", tool_calls=[{"name": "look", "args": {"at": float("inf")}, "id": "c", "type": "tool_call"}]),
+        HumanMessage([{"type": "other", "score": float("nan")}]),
+    ]
+    with SessionTreeMessageHistory(url, "a") as history:
+        history.add_messages(said)
+        assert repr(history.messages) == repr(said)
+        assert history.journal.path("a")[0].message == st.Message(role="user", parts=(st.TextPart(text="cut ?"),))
+
+
+def test_a_message_that_is_not_json_is_refused(url: str) -> None:
+    with SessionTreeMessageHistory(url, "a") as history:
+        with pytest.raises(st.InvalidInputError):
+            history.add_messages([HumanMessage("hi", additional_kwargs={"raw": b"bytes"})])
+        assert history.messages == []
+
+
 def test_the_last_messages_and_an_undone_clear(url: str) -> None:
     with SessionTreeMessageHistory(url, "a", limit=2) as history:
         history.add_messages([HumanMessage(f"{number}") for number in range(5)])

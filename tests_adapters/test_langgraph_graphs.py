@@ -108,6 +108,32 @@ def test_values_in_messages_keep_their_kinds(saver: SessionTreeSaver, content: A
     assert (type(found), repr(found)) == (type(expected), repr(expected))
 
 
+def test_halves_of_emoji_in_messages_become_marks_as_with_other_savers(saver: SessionTreeSaver) -> None:
+    said = [HumanMessage("cut \ud83d", id="0"), ToolMessage("\ud83d", tool_call_id="c", id="1")]
+    graph = chat_graph(saver)
+    graph.update_state(thread("a"), {"messages": said})
+    assert texts(graph.get_state(thread("a"))) == ["cut ?", "?"]
+
+
+@pytest.mark.parametrize("value", ["cut \ud83d", float("inf")])
+def test_metadata_comes_back_as_it_was(saver: SessionTreeSaver, value: Any) -> None:
+    graph = chat_graph(saver)
+    graph.invoke({"messages": "hello"}, {**thread("a"), "metadata": {"value": value}})
+    found = saver.get_tuple(thread("a"))
+    assert found is not None
+    assert found.metadata["value"] == value  # type: ignore[typeddict-item]
+    assert len(list(saver.list(thread("a"), filter={"value": value}))) == 3
+    saver.prune(["a"])
+    assert len(list(saver.list(thread("a")))) == 1
+
+
+def test_metadata_that_is_not_json_is_refused(saver: SessionTreeSaver) -> None:
+    config: RunnableConfig = {"configurable": {"thread_id": "a", "checkpoint_ns": ""}}
+    metadata: Any = {"value": b"bytes"}
+    with pytest.raises(st.InvalidInputError):
+        saver.put(config, empty_checkpoint(), metadata, {})
+
+
 def test_messages_of_version_0_1_0_are_read_and_not_stored_again(
     saver: SessionTreeSaver, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -314,6 +314,19 @@ def test_half_an_emoji_comes_back_as_it_was_and_is_shown_as_a_mark(url: str) -> 
     with_session(url, act)
 
 
+@pytest.mark.parametrize("number", [float("nan"), float("-inf")])
+def test_numbers_that_json_lacks_come_back(url: str, number: float) -> None:
+    async def act(session: SessionTreeSession) -> None:
+        item = {"type": "function_call_output", "call_id": "c", "output": "ok", "score": number}
+        await session.add_items(
+            [cast("TResponseInputItem", item), cast("TResponseInputItem", {"type": "new", "x": number})]
+        )
+        found = cast("list[dict[str, Any]]", await session.get_items())
+        assert repr([found[0]["score"], found[1]["x"]]) == repr([number, number])
+
+    with_session(url, act)
+
+
 @pytest.mark.parametrize("content", [object(), {"a set"}, b"bytes"], ids=["object", "set", "bytes"])
 def test_an_item_that_is_not_json_is_refused_and_nothing_is_added(url: str, content: object) -> None:
     async def act(session: SessionTreeSession) -> None:

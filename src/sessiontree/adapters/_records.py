@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from math import isfinite
 from typing import Any, TypeVar
 from urllib.parse import quote
 
@@ -17,7 +18,17 @@ from msgspec.structs import replace
 import sessiontree as st
 from sessiontree.model import convert, json_decoder
 
-__all__ = ["kept", "record_of", "records_of", "stored_record", "thread_id_of", "with_valid_text"]
+__all__ = [
+    "as_given",
+    "as_stored",
+    "kept",
+    "record_of",
+    "records_of",
+    "stored_record",
+    "thread_id_of",
+    "with_valid_json",
+    "with_valid_values",
+]
 
 P = TypeVar("P", bound=st.Payload)
 
@@ -40,38 +51,53 @@ _strict_json = json.JSONEncoder(allow_nan=False, ensure_ascii=False).encode
 
 def kept(payload: P, framework: str, record: Any) -> P:
     """Return a payload with the record that it was made from. Raises InvalidInputError if the record is not JSON."""
+    stored = as_stored(record, f"a record of {framework}")
+    return replace(payload if stored is record else with_valid_json(payload), origin={framework: stored})
+
+
+def as_stored(record: Any, what: str) -> Any:
+    """Return a record as the journal takes it; ``as_given`` returns it again. Raises InvalidInputError if it is not JSON."""
     try:
         _strict_json(record).encode()
     except ValueError:  # not a number, or an emoji that was cut in the middle
-        payload = convert(with_valid_text(msgspec.to_builtins(payload)), type(payload))
-        record = {_TEXT: json.dumps(record)}
+        return {_TEXT: json.dumps(record)}
     except TypeError as error:
-        raise st.InvalidInputError(f"a record of {framework} cannot be stored as JSON: {error}") from error
-    else:
-        record = {_TEXT: json.dumps(record)} if _is_text(record) else record
-    return replace(payload, origin={framework: record})
+        raise st.InvalidInputError(f"{what} cannot be stored as JSON: {error}") from error
+    return {_TEXT: json.dumps(record)} if _is_text(record) else record
 
 
-def with_valid_text(value: Any) -> Any:
-    """Return a value of JSON with a mark in place of each half of an emoji.
+def as_given(stored: Any) -> Any:
+    """Return the record that was stored."""
+    return json.loads(stored[_TEXT]) if _is_text(stored) else stored
 
-    >>> with_valid_text(["cut \\ud83d"])
-    ['cut ?']
+
+def with_valid_json(payload: P) -> P:
+    """Return a payload that the journal takes, to be shown: with marks for halves of emoji, and texts for NaN and infinity."""
+    return convert(with_valid_values(msgspec.to_builtins(payload)), type(payload))
+
+
+def with_valid_values(value: Any) -> Any:
+    """Return a value with a mark in place of each half of an emoji, and the text of numbers that JSON lacks.
+
+    >>> with_valid_values(["cut \\ud83d", float("nan")])
+    ['cut ?', 'nan']
     """
     match value:
         case str():
             return value.encode("utf-8", "replace").decode()
+        case float() if not isfinite(value):
+            return str(value)
         case list() | tuple():
-            return [with_valid_text(item) for item in value]
+            return [with_valid_values(item) for item in value]
         case dict():
-            return {with_valid_text(name): with_valid_text(item) for name, item in value.items()}
+            return {with_valid_values(name): with_valid_values(item) for name, item in value.items()}
         case _:
             return value
 
 
 def record_of(entry: st.Entry, framework: str) -> Any:
     """Return the record that an entry was made from; ``None`` if it was made otherwise."""
-    return _as_given(getattr(entry.payload, "origin", {}).get(framework))
+    return as_given(getattr(entry.payload, "origin", {}).get(framework))
 
 
 def records_of(bodies: Iterable[st.EntryBody], framework: str) -> list[Any]:
@@ -82,13 +108,9 @@ def records_of(bodies: Iterable[st.EntryBody], framework: str) -> list[Any]:
 def stored_record(stored: st.EntryBody, framework: str) -> Any:
     """Return the record of a stored payload, as ``record_of`` does, or ``None`` if the payload is damaged."""
     try:
-        return _as_given(_kept.decode(stored.body).origin.get(framework))
+        return as_given(_kept.decode(stored.body).origin.get(framework))
     except (msgspec.MsgspecError, UnicodeDecodeError):
         return None  # a damaged payload
-
-
-def _as_given(stored: Any) -> Any:
-    return json.loads(stored[_TEXT]) if _is_text(stored) else stored
 
 
 def _is_text(record: Any) -> bool:

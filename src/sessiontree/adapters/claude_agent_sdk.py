@@ -16,7 +16,7 @@ from msgspec.structs import replace
 import sessiontree as st
 from sessiontree.adapters._adapter import AsyncAdapter
 from sessiontree.adapters._extra import imports_of_extra
-from sessiontree.adapters._records import kept, record_of, thread_id_of, with_valid_text
+from sessiontree.adapters._records import kept, record_of, thread_id_of, with_valid_values
 from sessiontree.transfer.formats.claude_code.records import (
     Response,
     is_summary,
@@ -209,7 +209,7 @@ def _folded(key: SessionKey, lines: Iterable[Line], data: dict[str, Any]) -> dic
     """The summary of a session after more lines, as the SDK computes it."""
     before: SessionSummaryEntry = {"session_id": key["session_id"], "mtime": 0, "data": data}
     folded = fold_session_summary(before, key, cast("list[SessionStoreEntry]", list(lines)))
-    return cast("dict[str, Any]", with_valid_text(folded["data"]))
+    return cast("dict[str, Any]", with_valid_values(folded["data"]))
 
 
 def _drafts(lines: Iterable[Line]) -> list[st.NewEntry]:

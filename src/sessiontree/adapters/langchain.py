@@ -6,10 +6,10 @@ RunnableWithMessageHistory(chain, lambda session_id: SessionTreeMessageHistory(j
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from sessiontree.adapters._adapter import Adapter
 from sessiontree.adapters._extra import imports_of_extra
+from sessiontree.adapters._records import kept, record_of
 from sessiontree.adapters._source import StoreOrJournal
 from sessiontree.errors import ThreadNotFoundError
 from sessiontree.model import Entry
@@ -48,7 +48,7 @@ class SessionTreeMessageHistory(Adapter, BaseChatMessageHistory):
 
     def add_messages(self, messages: Sequence[BaseMessage]) -> None:
         """Append messages, all or none; they are durable when this returns."""
-        contents = [to_payload(message, {_ORIGIN: message_to_dict(message)}) for message in messages]
+        contents = [kept(to_payload(message, {}), _ORIGIN, message_to_dict(message)) for message in messages]
         if contents:
             self.journal.append_many(self.session_id, contents, create=True)
 
@@ -80,5 +80,5 @@ class SessionTreeMessageHistory(Adapter, BaseChatMessageHistory):
 
 
 def _messages_of(entry: Entry) -> list[BaseMessage]:
-    stored: dict[str, Any] | None = getattr(entry.payload, "origin", {}).get(_ORIGIN)
-    return from_payload(entry.payload) if stored is None else messages_from_dict([stored])
+    record = record_of(entry, _ORIGIN)
+    return from_payload(entry.payload) if record is None else messages_from_dict([record])

@@ -12,12 +12,12 @@ the checkpoint. No entry is ever changed.
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import msgspec
 from langchain_core.runnables import RunnableConfig
 
-from sessiontree.adapters._records import thread_id_of
+from sessiontree.adapters._records import as_given, thread_id_of
 from sessiontree.adapters.langgraph.messages import Fields
 from sessiontree.journal import NewEntry
 from sessiontree.model import (
@@ -114,10 +114,15 @@ class CheckpointRecord(Record, frozen=True, kw_only=True):
     id: str
     parent: str | None
     checkpoint: Raw
-    metadata: dict[str, Any]
+    stored_metadata: dict[str, Any] = msgspec.field(name="metadata")
     values: dict[str, str] = {}
     lists: dict[str, ListRecord] = {}
     last_item: str = ""
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """What LangGraph says about the checkpoint."""
+        return cast("dict[str, Any]", as_given(self.stored_metadata))
 
 
 class Write(msgspec.Struct, frozen=True, array_like=True, gc=False):

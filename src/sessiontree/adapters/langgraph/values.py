@@ -17,6 +17,7 @@ from msgspec.json import encode
 from msgspec.structs import replace
 
 from sessiontree.adapters._langchain_messages import to_payload
+from sessiontree.adapters._records import as_stored, with_valid_json
 from sessiontree.adapters.langgraph.lists import plan_list
 from sessiontree.adapters.langgraph.messages import fields_of, message_of
 from sessiontree.adapters.langgraph.records import (
@@ -160,7 +161,8 @@ def plan_put(
             lists[channel], contents[channel], new = _add_list(serializer, before, channel, value)
             for item, content in new:
                 if serializer.is_readable and isinstance(content, BaseMessage):
-                    messages.append(to_payload(content, {ITEM: to_builtins(item)}))
+                    message = to_payload(content, {ITEM: to_builtins(item)})
+                    messages.append(with_valid_json(message) if isinstance(item.stored, Raw) else message)
                 else:
                     items.append(item)
         else:
@@ -173,7 +175,7 @@ def plan_put(
         id=checkpoint["id"],
         parent=parent,
         checkpoint=serializer.dump({name: part for name, part in checkpoint.items() if name != "channel_values"}),
-        metadata=metadata,
+        stored_metadata=as_stored(metadata, "the metadata of a checkpoint"),
         values={**values, **dict.fromkeys(changed, ids[-1] if ids else "")},
         lists=_look_further_back(lists, len(payloads)),
         last_item=ids[-1] if ids else "" if before is None else before.record.last_item,
