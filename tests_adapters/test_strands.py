@@ -107,6 +107,17 @@ def test_an_agent_keeps_its_state_and_the_time_of_its_creation(repository: Sessi
     assert repository.read_session("nothing") is None
 
 
+def test_numbers_that_json_lacks_stay_in_the_state_of_an_agent(repository: SessionTreeRepository) -> None:
+    begun(repository)
+    for number in (float("inf"), float("-inf")):
+        repository.update_agent("s", SessionAgent(agent_id="a", state={"n": number}, conversation_manager_state={}))
+        after = repository.read_agent("s", "a")
+        assert after is not None
+        assert after.state == {"n": number}
+    with pytest.raises(st.InvalidInputError):
+        repository.update_agent("s", SessionAgent(agent_id="a", state={"n": {1}}, conversation_manager_state={}))
+
+
 def test_a_redacted_message_is_replaced_where_it_stands(repository: SessionTreeRepository) -> None:
     begun(repository, messages=4)
     for number in (1, 3):

@@ -15,7 +15,7 @@ import msgspec
 import sessiontree as st
 from sessiontree.adapters._extra import imports_of_extra
 from sessiontree.adapters._recent import Recent
-from sessiontree.adapters._records import kept, record_of, records_of, thread_id_of
+from sessiontree.adapters._records import as_given, as_stored, kept, record_of, records_of, thread_id_of
 from sessiontree.adapters._source import JournalSource, StoreOrJournal
 from sessiontree.model.builders import payload_of
 
@@ -99,7 +99,7 @@ class SessionTreeRepository(SessionRepository):
         name = session_agent.agent_id
         try:
             self.journal.create_thread(
-                _thread_id(session_id, name), key=_key(session_id, name), custom={FRAMEWORK: session_agent.to_dict()}
+                _thread_id(session_id, name), key=_key(session_id, name), custom=_stored_agent(session_agent)
             )
         except st.ThreadExistsError as error:
             raise SessionException(f"Agent {name} already exists in session {session_id}") from error
@@ -108,7 +108,7 @@ class SessionTreeRepository(SessionRepository):
         """Return an agent; ``None`` if there is none."""
         with suppress(st.ThreadNotFoundError):
             thread = self.journal.thread(_thread_id(session_id, agent_id))
-            return SessionAgent.from_dict(thread.custom[FRAMEWORK])
+            return SessionAgent.from_dict(as_given(thread.custom[FRAMEWORK]))
         return None
 
     def update_agent(self, session_id: str, session_agent: SessionAgent, **kwargs: Any) -> None:
@@ -117,8 +117,8 @@ class SessionTreeRepository(SessionRepository):
         while True:
             try:
                 thread = self.journal.thread(thread_id)
-                session_agent.created_at = thread.custom[FRAMEWORK]["created_at"]
-                custom = {**thread.custom, FRAMEWORK: session_agent.to_dict()}
+                session_agent.created_at = as_given(thread.custom[FRAMEWORK])["created_at"]
+                custom = {**thread.custom, **_stored_agent(session_agent)}
                 self.journal.update_thread(thread_id, expect_version=thread.version, custom=custom)
             except st.ThreadNotFoundError as error:
                 raise _no_agent(session_id, session_agent.agent_id) from error
@@ -230,7 +230,7 @@ class SessionTreeRepository(SessionRepository):
             if agent is None:
                 raise _no_agent(session_id, name)
             messages = [payload_of_message(message) for message in source.list_messages(session_id, name)]
-            fields: st.ThreadFields = {"key": _key(session_id, name), "custom": {FRAMEWORK: agent.to_dict()}}
+            fields: st.ThreadFields = {"key": _key(session_id, name), "custom": _stored_agent(agent)}
             changes.create_thread(_thread_id(session_id, name), contents=messages, **fields)
         try:
             self.journal.commit(changes)
@@ -305,6 +305,11 @@ def _number(entry: st.Entry) -> int | None:
 
 def _no_agent(session_id: str, agent_id: str) -> SessionException:
     return SessionException(f"Agent {agent_id} in session {session_id} does not exist")
+
+
+def _stored_agent(agent: SessionAgent) -> Values:
+    """The metadata of a thread that has the state of an agent."""
+    return {FRAMEWORK: as_stored(agent.to_dict(), "the state of an agent")}
 
 
 def _scope(session_id: str) -> str:
