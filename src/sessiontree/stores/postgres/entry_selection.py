@@ -124,7 +124,7 @@ def _newest_first(tree_rows: TreeRows, query: ReadEntries, start: Row | None) ->
         tip = base if start is None or start[1] == key else start[2]
         most = None if query.limit is None else query.limit - len(chosen)
         first = yield from tree_rows.walk(tree, tip, FIRST_BATCH)
-        chosen += yield from tree_rows.walk_for(tree, first, most, wants, is_over=len(first) < FIRST_BATCH)
+        chosen += yield from tree_rows.walk_for(tree, first, FIRST_BATCH, most, wants)
     return key, chosen[: query.limit]
 
 

@@ -37,7 +37,7 @@ from sessiontree.stores.postgres.rows import (
 )
 from sessiontree.stores.postgres.search import find_thread_ids, search_entries
 from sessiontree.stores.postgres.steps import Row, Statement, Steps, TreeLookup, to_bytes, to_text
-from sessiontree.stores.postgres.tree_rows import FIRST_BATCH, OF_THREAD, TreeRows
+from sessiontree.stores.postgres.tree_rows import OF_THREAD, TreeRows, first_batch
 from sessiontree.stores.postgres.view import MOVES, SnapshotView, run_rule
 from sessiontree.stores.queries import Finding, NewEntries, ReadEntries, ReadPath, Search, StoreStats
 from sessiontree.stores.rules.leaf import next_move
@@ -157,20 +157,20 @@ class StepReads:
     def _path_rows(self, query: ReadPath) -> Steps[tuple[UUID, int | None, list[Row]]]:
         """The tree of a thread, its key if it was read, and the rows of a path, root first."""
         thread_id, limit = query.thread_id, query.limit
-        size = limit if query.types is None else FIRST_BATCH
+        size = first_batch(limit)
+        first = limit if query.types is None else size
         match query.leaf:
             case None:
                 return (yield from self._rows.head(thread_id)).tree, None, []
             case str():
                 tree, _ = yield from self._rows.visible(thread_id, query.leaf)
                 key = None
-                rows = yield from self._rows.walk(tree, to_bytes(query.leaf), size)
+                rows = yield from self._rows.walk(tree, to_bytes(query.leaf), first)
             case _:
-                tree, key, rows = yield from self._rows.path_of_leaf(thread_id, size)
+                tree, key, rows = yield from self._rows.path_of_leaf(thread_id, first)
         if query.types is not None:
             is_wanted = has_type(query.types)
-            is_over = len(rows) < FIRST_BATCH
-            rows = yield from self._rows.walk_for(tree, rows, limit, lambda row: is_wanted(row[5]), is_over=is_over)
+            rows = yield from self._rows.walk_for(tree, rows, size, limit, lambda row: is_wanted(row[5]))
         rows.reverse()
         return tree, key, rows
 

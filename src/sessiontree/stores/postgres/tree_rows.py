@@ -27,6 +27,7 @@ __all__ = [
     "OF_THREAD",
     "THREAD_FIRST",
     "TreeRows",
+    "first_batch",
     "range_of",
     "seq_of",
     "split",
@@ -163,16 +164,14 @@ class TreeRows:
         return rows
 
     def walk_for(
-        self, tree: UUID, first: list[Row], limit: int | None, wants: Callable[[Row], bool], *, is_over: bool
+        self, tree: UUID, rows: list[Row], size: int, limit: int | None, wants: Callable[[Row], bool]
     ) -> Steps[list[Row]]:
-        """The rows that are wanted, of ``first`` and of what is above it, read in growing batches."""
-        chosen = list(filter(wants, first))
-        rows, size = first, FIRST_BATCH
-        while not is_over and (limit is None or len(chosen) < limit):
+        """The rows that are wanted, of the first ``size`` and of what is above them, read in growing batches."""
+        chosen = list(filter(wants, rows))
+        while len(rows) == size and (limit is None or len(chosen) < limit):
             size = min(2 * size, LARGEST_BATCH)
             rows = yield from self.walk(tree, rows[-1][2], size)
             chosen += filter(wants, rows)
-            is_over = len(rows) < size
         return chosen[:limit]
 
     def inherited(self, tree: UUID, base: bytes | None) -> Steps[list[Row]]:
@@ -189,6 +188,11 @@ class TreeRows:
             found = yield self.in_tree(_NAMES, tree, keys=sorted(missing))
             names |= {owner: to_text(name) for owner, name in found}
         return entries_of(rows, names)
+
+
+def first_batch(limit: int | None) -> int:
+    """How many entries to read first of a path of which ``limit`` are wanted."""
+    return LARGEST_BATCH if limit is None else min(max(limit, FIRST_BATCH), LARGEST_BATCH)
 
 
 def range_of(limit: int | None) -> Int8:
