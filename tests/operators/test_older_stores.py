@@ -15,7 +15,8 @@ import psycopg
 import pytest
 
 import sessiontree as st
-from postgres_server import new_database
+from postgres_server import CLUSTER, empty_database
+from sessiontree.stores.postgres import distribute
 from sessiontree.stores.postgres.schema import MIGRATIONS
 from sessiontree.stores.sqlite import schema
 from sessiontree.stores.sqlite import upgrade as upgrades
@@ -169,9 +170,12 @@ def test_a_jsonl_store_of_a_newer_version_is_left_untouched(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("version", range(1, MIGRATIONS[-1].version))
 def test_a_postgresql_schema_of_an_earlier_release_is_migrated(version: int) -> None:
-    url = new_database()
+    url = empty_database()
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(unpacked(f"postgres-{version}.sql.xz"))
         assert connection.execute("SELECT max(version) FROM sessiontree.migration").fetchone() == (version,)
+    if CLUSTER:
+        st.open(url).close()
+        distribute(url)
     with st.open(url) as journal:
         check_upgraded(journal, EXPECTED_FIRST if version == 1 else EXPECTED)
