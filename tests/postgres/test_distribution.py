@@ -58,6 +58,12 @@ def test_the_command_is_for_postgresql_only(tmp_path: Path) -> None:
 
 
 @on_cluster
+def test_a_database_without_tables_is_named() -> None:
+    with pytest.raises(st.StoreError, match="open the store once before"):
+        distribute(empty_database())
+
+
+@on_cluster
 def test_rows_from_before_are_moved_and_what_an_upgrade_adds_is_found_by_doctor(tmp_path: Path) -> None:
     database = empty_database()
     with st.open(database) as journal:

@@ -96,8 +96,10 @@ def _distribute(connection: psycopg.Connection, place: str, shards: int) -> Dist
         raise StoreError(place, "has no Citus: run CREATE EXTENSION citus on every node and add the workers first")
     connection.execute("SELECT pg_advisory_xact_lock(%s)", (MIGRATION_LOCK,))
     connection.execute("SET LOCAL citus.multi_shard_modify_mode TO 'sequential'")
-    placed = {row[0] for row in connection.execute(_PLACED_TABLES)}
     existing = {row[0] for row in connection.execute(_EXISTING_TABLES)}
+    if not existing:
+        raise StoreError(place, "has no tables yet: open the store once before")
+    placed = {row[0] for row in connection.execute(_PLACED_TABLES)}
     tables = [table for table in DISTRIBUTED_BY if table in existing - placed]
     for table in tables:
         name = f"sessiontree.{table}"
