@@ -5,17 +5,26 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
+from typing import TypeVar
 
 import psycopg
 import pytest
+from msgspec.structs import replace
 
 import sessiontree as st
+from known import of_kind
 from postgres_server import CLUSTER, new_database, with_options
+from sessiontree.stores.commands import CreateThread
+from sessiontree.stores.postgres import PostgresStore
+from sessiontree.stores.postgres.driver import run
+from sessiontree.stores.postgres.steps import COMMIT, Steps
 
 pytestmark = [
     pytest.mark.skipif(not CLUSTER, reason="SESSIONTREE_TEST_CITUS_DSN does not name a Citus coordinator"),
     pytest.mark.deep,
 ]
+
+T = TypeVar("T")
 
 _DROP = """
 SELECT run_command_on_workers($$
@@ -86,6 +95,38 @@ def test_nodes_that_drop_their_connections_lose_nothing(load: tuple[Load, str]) 
             running.reaches(5)
             connection.execute(_DROP)
         running.reaches(5)
+
+
+def test_a_node_that_is_lost_at_a_commit_is_asked_whether_it_has_it() -> None:
+    """The name and the tree of about every second thread are on one node, which commits without being prepared."""
+    url = new_database()
+    with st.open(url) as journal, psycopg.connect(url, autocommit=True) as observer:
+        store = of_kind(PostgresStore, journal.store)
+        first = journal.create_thread("t0")
+        for name in (f"t{number}" for number in range(1, 10)):
+            command = CreateThread(thread=replace(first, id=name, tree=name))
+            run(_dropping_nodes_at_commit(store._operations.commit(command), observer), store._pool)
+        assert len(journal.list_threads()) == 10
+        assert journal.check() == []
+
+
+def _dropping_nodes_at_commit(steps: Steps[T], observer: psycopg.Connection) -> Steps[T]:
+    """The steps, with every node dropping its connections before the first commit."""
+    was_dropped = False
+    try:
+        request = next(steps)
+        while True:
+            if request == COMMIT and not was_dropped:
+                observer.execute(_DROP)
+                was_dropped = True
+            try:
+                answer = yield request
+            except psycopg.Error as error:
+                request = steps.throw(error)
+            else:
+                request = steps.send(answer)
+    except StopIteration as finished:
+        return finished.value  # type: ignore[no-any-return]
 
 
 def test_shards_move_between_nodes_while_they_are_written(load: tuple[Load, str]) -> None:

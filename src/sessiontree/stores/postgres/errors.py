@@ -70,6 +70,10 @@ _LOST_NODE = (
     "connection not open",
     "server closed the connection",
     "could not find valid entry for shard",
+    "could not commit transaction for shard",
+    "failed to prepare transaction",
+    "cannot recover from multiple connection failures",
+    "postmaster was shut down",
     "terminating connection",
 )
 _NODE_COLLISION = ("duplicate key value", "deadlock", "could not serialize access")
