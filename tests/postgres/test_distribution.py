@@ -17,6 +17,7 @@ from postgres_server import CLUSTER, empty_database, make_schema, new_database, 
 from sessiontree.stores.commands import Redo, Undo
 from sessiontree.stores.postgres import PostgresStore, bind_role, distribute, distribution
 from sessiontree.stores.postgres.distribution import DISTRIBUTED_BY, Distribution
+from sessiontree.stores.postgres.functions import WRITE_THREAD
 from sessiontree.stores.postgres.schema import MIGRATIONS, TABLES
 from sessiontree.stores.postgres.unsampled import UNSAMPLED
 
@@ -55,6 +56,13 @@ def test_the_command_is_for_postgresql_only(tmp_path: Path) -> None:
     shell = Shell(tmp_path)
     failed = shell.run("postgres", "distribute", "--store", str(tmp_path / "x.db"), code=2)
     assert "is no PostgreSQL store" in failed.stderr
+
+
+def test_a_batch_is_not_passed_on_whole_for_each_of_its_entries() -> None:
+    """Citus copies the values of a statement into its plan, which it makes for each entry: an array would be copied each time."""
+    statements = re.findall(r"INSERT INTO sessiontree.entry .*?;", WRITE_THREAD, re.DOTALL)
+    assert len(statements) == 1
+    assert not re.search(r"p_words|p_numbers", statements[0])
 
 
 @on_cluster

@@ -8,7 +8,7 @@ A function that changes is created again by a new migration: a database that has
 
 from __future__ import annotations
 
-__all__ = ["FUNCTIONS"]
+__all__ = ["FUNCTIONS", "WRITE_THREAD"]
 
 # The columns of ``rows.STATE_COLUMNS``, and of ``NODE_COLUMNS`` and ``ENTRY_COLUMNS`` for entries that were asked for, as
 # JSON: a refusal is rare, and a row of 37 columns would make every append slower.
@@ -117,7 +117,7 @@ END $$"""
 #   added, time). Otherwise the last entry gives both.
 # - ``p_meta`` are the words of the thread's row in their order, and its body.
 # - ``p_reason`` is that of a move to ``p_moved_to``, ``p_move`` its time and its tops (undo, redo, redo_below).
-_WRITE_THREAD = f"""
+WRITE_THREAD = f"""
 CREATE OR REPLACE FUNCTION sessiontree.write_thread(
     p_tree uuid, p_namespace text, p_thread bytea, p_channel text,
     if_leaf bytea[], if_token bigint, if_titled boolean, p_given bytea[],
@@ -129,6 +129,14 @@ CREATE OR REPLACE FUNCTION sessiontree.write_thread(
 #variable_conflict use_column
 DECLARE{_GROWN}
     new_move bigint;
+    entry_id bytea;
+    entry_parent bytea;
+    entry_turn bytea;
+    entry_body bytea;
+    entry_created_ns bigint;
+    entry_depth bigint;
+    entry_messages bigint;
+    entry_tokens bigint;
     p_count integer := cardinality(p_words) / 4;
     p_bytes bigint := 0;
     p_minute bigint := CASE WHEN p_count > 0 THEN {_MINUTE} END;
@@ -162,14 +170,21 @@ BEGIN
     IF NOT FOUND THEN
         {_REFUSE}
     END IF;
-    -- One row at a time: a distributed server would write several by COPY, which no bound role may use.
+    -- One row at a time: a distributed server would write several by COPY, which no bound role may use. By single values:
+    -- it would copy the arrays for each row.
     FOR n IN 1..p_count LOOP
+        entry_id := p_words[4 * n - 3];
+        entry_parent := CASE WHEN p_under_leaf AND n = 1 THEN previous_leaf ELSE p_words[4 * n - 2] END;
+        entry_turn := p_words[4 * n - 1];
+        entry_body := p_words[4 * n];
+        entry_depth := new_depth - p_head[1] + p_numbers[4 * n - 3];
+        entry_messages := new_messages - p_head[2] + p_numbers[4 * n - 2];
+        entry_tokens := new_tokens - p_head[3] + p_numbers[4 * n - 1];
+        entry_created_ns := p_numbers[4 * n];
         INSERT INTO sessiontree.entry (tree, owner, seq, namespace, id, parent, depth, messages, tokens, created_ns,
             turn_id, body)
-        VALUES (p_tree, key, new_seq - p_count + n, p_namespace, p_words[4 * n - 3],
-            CASE WHEN p_under_leaf AND n = 1 THEN previous_leaf ELSE p_words[4 * n - 2] END,
-            new_depth - p_head[1] + p_numbers[4 * n - 3], new_messages - p_head[2] + p_numbers[4 * n - 2],
-            new_tokens - p_head[3] + p_numbers[4 * n - 1], p_numbers[4 * n], p_words[4 * n - 1], p_words[4 * n]);
+        VALUES (p_tree, key, new_seq - p_count + n, p_namespace, entry_id, entry_parent, entry_depth, entry_messages,
+            entry_tokens, entry_created_ns, entry_turn, entry_body);
     END LOOP;
     IF p_meta IS NOT NULL THEN
         UPDATE sessiontree.thread t SET is_archived = p_is_archived, title_folded = p_meta[1], workspace = p_meta[2],
@@ -187,4 +202,4 @@ BEGIN
     {_DONE}
 END $$"""
 
-FUNCTIONS = (_THREAD_NOW, _APPEND_ENTRY, _WRITE_THREAD)
+FUNCTIONS = (_THREAD_NOW, _APPEND_ENTRY, WRITE_THREAD)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from sessiontree.errors import NewerFormatError
 from sessiontree.model._base import Record
-from sessiontree.stores.postgres.functions import FUNCTIONS
+from sessiontree.stores.postgres.functions import FUNCTIONS, WRITE_THREAD
 from sessiontree.stores.postgres.search_schema import SEARCH_BLOCKS
 from sessiontree.stores.postgres.steps import BEGIN, COMMIT, Row, Statement, Steps
 from sessiontree.stores.postgres.unsampled import NO_STATISTICS
@@ -394,6 +394,8 @@ MIGRATIONS = (
     Migration(version=11, readable_by=10, statements=_EMPTY_THREADS),
     Migration(version=12, readable_by=10, statements=(*_TITLE_PARTS, *FUNCTIONS)),
     Migration(version=13, readable_by=10, statements=NO_STATISTICS),
+    # Before, a distributed server copied all entries of an append for each of them.
+    Migration(version=14, readable_by=10, statements=(WRITE_THREAD,)),
 )
 
 # Reads the system catalogue: what a session has cached of it (to_regclass) may be older than the lock it waited for.
