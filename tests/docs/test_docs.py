@@ -43,3 +43,16 @@ def test_the_links_of_the_page_lead_somewhere(page: Path) -> None:
     targets = re.findall(r"\]\(([^)#: ]+)(?:#[^) ]*)?(?: \"\w+\")?\)", page.read_text(encoding="utf-8"))
     missing = [target for target in targets if not (page.parent / target).exists()]
     assert missing == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_the_anchors_of_the_page_are_headings(page: Path) -> None:
+    targets = re.findall(r"\]\(([^)#: ]*\.md)?#([^) ]+)\)", page.read_text(encoding="utf-8"))
+    files = [(page.parent / name if name else page, anchor) for name, anchor in targets]
+    missing = [anchor for file, anchor in files if "/api/" not in str(file) and anchor not in anchors(file)]
+    assert missing == []
+
+
+def anchors(page: Path) -> set[str]:
+    headings = re.findall(r"^#+ (.*)", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}

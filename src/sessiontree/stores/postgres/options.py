@@ -45,7 +45,7 @@ def parse_options(url: str) -> tuple[str, PostgresOptions]:
     """The URL without our options, for libpq, and the options.
 
     >>> parse_options("postgresql://host/db?sslmode=require&namespace=acme")
-    ('postgresql://host/db?sslmode=require', PostgresOptions(namespace='acme', pool_size=10, ...))
+    ('postgresql://host/db?sslmode=require', PostgresOptions(namespace='acme'))
     """
     address, _, query = url.partition("?")
     pairs = parse_qsl(query, keep_blank_values=True)
