@@ -4,7 +4,7 @@ from __future__ import annotations
 
 _ONE_FILE_EACH = (
     "An append to JSONL goes to a file of its own: it is looked up, written, looked at again, and its line is written to the "
-    "shared log too, about 140 Python calls, of which none stands out."
+    "shared log too. Of 180 Python calls, 80 prepare the entry and wake its task, 100 decide and write, and none stands out."
 )
 PROFILES: dict[tuple[str, str], str] = {
     ("append", "SQLite, one caller, against the best durable peer"):
@@ -28,7 +28,8 @@ PROFILES: dict[tuple[str, str], str] = {
     ("append", "JSONL, one caller, rate against write + fdatasync"):
         "The sync takes as long in both. The rest is a lock between processes, three looks at whether another process changed or left "
         "something, the write, and 210 Python calls: to check the message, to decide, to keep the tree in memory, and to encode "
-        "the line with its checksum. No single call takes a tenth of it.",
+        "the line with its checksum. No single call takes a tenth of it. To sync a log over zeros in place of the file, which spares "
+        "the file system its own journal, took the rate from 0.49 to 0.51, and was not worth a second place for every line.",
     ("writers", "JSONL, 64 tasks, against our one caller"): _ONE_FILE_EACH,
     ("append", "PostgreSQL, 1 connection, rate against INSERT + commit"):
         "An append is one round trip, in which a function of the server locks and updates the row of the thread and inserts the "

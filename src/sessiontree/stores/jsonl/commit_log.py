@@ -30,7 +30,7 @@ from sessiontree.stores.jsonl.unsynced import note_unsynced
 __all__ = ["CommitLog", "LoggedLines"]
 
 
-_MOST_BYTES = 16 << 20
+_MOST_BYTES = 64 << 20
 _MOST_TREES = 100_000
 
 
