@@ -61,8 +61,9 @@ class _Above(TypedDict):
 class Node(Record, frozen=True, kw_only=True):
     """An entry in the outline. ``words`` are there for prompts only, ``size`` is the length of its text.
 
-    ``number`` counts the entries committed before it, ``place`` those above it, ``rank`` those of them that are shown, ``prompts`` the prompts down to itself. ``jump`` is an entry further up, chosen so that
-    any place above is reached in a number of steps that grows with the logarithm (Myers 1983, skew-binary jump pointers).
+    ``number`` counts the entries committed before it, ``place`` those above it, ``rank`` those of them that are shown,
+    ``prompts`` the prompts down to itself. ``jump`` is an entry further up, chosen so that any place above is reached in a
+    number of steps that grows with the logarithm (Myers 1983, skew-binary jump pointers).
     """
 
     id: str
@@ -147,7 +148,7 @@ class Outline:
 
     def window(self, leaf: str | None, start: int, end: int) -> list[Node]:
         """Return the nodes from one place of the path to a leaf to another."""
-        end = min(end, self.length(leaf))
+        start, end = max(0, start), min(end, self.length(leaf))
         if start >= end:
             return []
         found = list(islice(self.upward(self._at(leaf, end - 1).id), end - start))
