@@ -42,7 +42,8 @@ class Run(Record, Generic[N], frozen=True, kw_only=True):
 class Families(Generic[N]):
     """Which entries hang below which, of those that ``shows`` returns True for. It grows with what is added.
 
-    >>> families = Families([Entry(id="a"), Entry(id="b", parent="a")], shows=lambda entry: True)
+    >>> from types import SimpleNamespace as Item
+    >>> families = Families([Item(id="a", parent=None), Item(id="b", parent="a")], shows=lambda item: True)
     >>> families.size_of("a")
     2
     """
