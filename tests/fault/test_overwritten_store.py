@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sqlite3
 import subprocess
@@ -166,6 +167,20 @@ def test_appends_were_acknowledged_into_a_log_without_a_name(
         take_away(store.with_name(side_file))
         for _ in range(2):
             with pytest.raises(st.StoreGoneError, match=r"its log .* was deleted or replaced"):
+                journal.append("t", st.user("to nowhere"))
+
+
+@pytest.mark.parametrize("take_away", [remove, move_away, replace_by_a_copy])
+@pytest.mark.parametrize("side_file", ["live.db-wal", "live.db-shm"])
+def test_a_log_that_is_taken_away_long_after_the_folder_changed_is_noticed(
+    store: Path, side_file: str, take_away: Callable[[Path], None]
+) -> None:
+    with st.open(store) as journal:
+        os.utime(store.parent, (1, 1))
+        journal.append("t", st.user("acknowledged"), id="acknowledged")
+        take_away(store.with_name(side_file))
+        for _ in range(2):
+            with pytest.raises(st.StoreGoneError):
                 journal.append("t", st.user("to nowhere"))
 
 

@@ -29,6 +29,7 @@ __all__ = ["Lineage", "new_stamp", "renew_stamp"]
 _STAMP = re.compile(rb"sessiontree ([0-9a-f]{32}) (\d{16})")
 _CHUNK = 1 << 20
 _ATTEMPTS = 4
+_SETTLED_NS = 1_000_000_000
 _PAUSE_SECONDS = 0.02
 """Another program may be in the middle of a checkpoint."""
 
@@ -70,6 +71,9 @@ class Lineage:
         is_continued = self._is_continued(connection)
         self._side_files = (f"{path}-wal", f"{path}-shm")
         self._inodes = [_inode_of(side_file) for side_file in self._side_files]
+        self._folder = str(path.parent)
+        self._seen_ns = -1
+        """When the folder was changed last, as far as the files of the log were looked at since."""
         if not is_continued:
             log = path.with_name(path.name + "-wal").name
             raise StoreError(
@@ -107,12 +111,15 @@ class Lineage:
         self._is_due = False
 
     def _has_side_files(self) -> bool:
-        # Twice in each commit, so without a loop or a call of our own.
-        log, index = self._side_files
-        try:
-            return [os.stat(log).st_ino, os.stat(index).st_ino] == self._inodes  # noqa: PTH116  a Path costs more
-        except FileNotFoundError:
-            return False
+        # A look at a file that is written makes its next sync dearer, as its times must differ then; one at the folder does not.
+        changed_ns = os.stat(self._folder).st_mtime_ns  # noqa: PTH116  twice in each commit, and a Path costs more
+        if changed_ns == self._seen_ns:
+            return True
+        # The folder may change again in the moment in which it is looked at, without another time.
+        is_ours = [_inode_of(side_file) for side_file in self._side_files] == self._inodes
+        if is_ours and time.time_ns() - changed_ns > _SETTLED_NS:
+            self._seen_ns = changed_ns
+        return is_ours
 
     def _look_at_times(self) -> tuple[int, int]:
         found = os.fstat(self._file)
