@@ -166,9 +166,7 @@ class Writer:
             log_event("store", "warning", f"the index of threads was not saved: {error}", store=self._place)
 
     def _write_batch(self, commands: Sequence[Change]) -> list[Outcome]:
-        # As _exclusive() does: this is on the path of every append, and a generator costs more than its lines.
-        with self._thread_lock, self._process_lock, self._lock:
-            self._finish_writes()
+        with self._exclusive(), self._lock:
             self._check_not_poisoned()
             batch = Batch(self._trees, self._layout, self._log, self._files, is_synced=self._is_synced)
             try:
