@@ -112,7 +112,10 @@ class Lineage:
 
     def _has_side_files(self) -> bool:
         # A look at a file that is written makes its next sync dearer, as its times must differ then; one at the folder does not.
-        changed_ns = os.stat(self._folder).st_mtime_ns  # noqa: PTH116  twice in each commit, and a Path costs more
+        try:
+            changed_ns = os.stat(self._folder).st_mtime_ns  # noqa: PTH116  twice in each commit, and a Path costs more
+        except FileNotFoundError:
+            return False
         if changed_ns == self._seen_ns:
             return True
         # The folder may change again in the moment in which it is looked at, without another time.
